@@ -106,16 +106,17 @@ static bool has_room(const struct zc_client *c, uint32_t need, uint32_t *skip)
     uint64_t used = c->head - __atomic_load_n(&c->ring->tail, __ATOMIC_ACQUIRE);
     uint32_t at = (uint32_t)(c->head % ZC_RING_SIZE);
     uint32_t end = __atomic_load_n(&c->ring->end, __ATOMIC_RELAXED);
-    bool again; /* from the beginning: also in an empty ring, whose first bytes are still cached */
+    bool again; /* from the beginning: also in an empty ring, whose first bytes are still cached, if
+                   that leaves room for half of it until the owner takes the entry out */
 
     if (end > ZC_RING_SIZE)
         end = ZC_RING_SIZE;
-    again = at + need > end || (used == 0 && at >= ZC_RING_FIRST);
+    again = at + need > end || (used == 0 && at >= ZC_RING_FIRST && at >= end / 2);
     *skip = again ? ZC_RING_SIZE - at : 0;
     if (used <= ZC_RING_SIZE && ZC_RING_SIZE - used >= (uint64_t)need + *skip)
         return true;
     if (need >= ZC_RING_GROWS_FOR)
-        __atomic_store_n(&c->ring->full, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&c->ring->full, 1, __ATOMIC_RELAXED);
     return false;
 }
 

@@ -13,7 +13,8 @@
  * other: it copies a field before it checks it.
  *
  * A ring is used from its beginning to `end`, which the owner moves up, as far as it has memory,
- * when a large entry has found the ring full.  What lies behind `end` takes no memory.
+ * when a large entry has found the ring full.  Behind it no more than a marker (ZC_RING_WRAP) takes
+ * memory.
  */
 #ifndef ZC_RING_H
 #define ZC_RING_H
@@ -27,8 +28,9 @@ enum {
     ZC_RING_VIEW_MAX = 1 << 10,   /* most bytes of its encoded view */
     ZC_RING_SIZE = 4 << 20,       /* bytes of a ring at most; a power of two */
     ZC_RING_FIRST = 256 << 10,    /* ... in use at first; no entry needs more */
-    ZC_RING_GROWS_FOR = 16 << 10, /* smaller entries, which a message can take as well, find no more
-                                     room in a larger ring, only colder memory */
+    ZC_RING_GROWS_FOR = 16 << 10, /* bytes of the smallest entry that makes a ring grow: a message
+                                     takes smaller ones as well, and they are put faster where
+                                     memory is still cached from the last time */
     ZC_RING_HEADER = 4096,        /* bytes of shared memory in front of it */
     ZC_POINTERS = 64,
     ZC_RING_CONTROL = 4096, /* bytes of shared memory */
@@ -60,7 +62,7 @@ struct zc_ring_control {
 struct zc_ring_header {
     _Alignas(64) uint64_t head; /* bytes ever put; written by the writer, as is: */
     uint32_t putting; /* set before a stamp is taken, 0 when head has been moved behind its write */
-    uint32_t full;    /* a large entry has found no room; the owner sets it to 0 */
+    uint32_t full;    /* how many large entries have found no room */
     _Alignas(64) uint64_t tail; /* bytes ever taken out; written by the owner, as are: */
     uint32_t closed;            /* entries put from now on may be ignored */
     uint32_t views;             /* nonzero: the owner accepts writes through views */

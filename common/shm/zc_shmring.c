@@ -38,7 +38,7 @@ enum {
     NAP_US = 500,       /* polling interval while there are entries */
     SHARE = 8,          /* rings take at most 1/SHARE of the cache's size ... */
     RINGS_AT_LEAST = 8, /* ... but this many are always allowed */
-    LEFT_SHARE = 4,     /* those that grow leave 1/LEFT_SHARE of that to new ones ... */
+    NEW_SHARE = 4,      /* those that grow leave 1/NEW_SHARE of that to new ones ... */
     PARTS_AT_LEAST = 4, /* ... and take a part of the rest each, one of so many at least */
 };
 
@@ -52,7 +52,7 @@ struct zc_ring_writer {
     struct zc_ring_header *shared;
     int fd;
     uint64_t tail; /* our copies: the shared ones are not trusted */
-    uint32_t end;
+    uint32_t end, full;
     bool closed;   /* freed when empty ... */
     uint64_t last; /* ... up to here: its writer sees that nothing behind is taken */
     bool broken;   /* its contents are invalid */
@@ -108,9 +108,9 @@ static uint64_t head_of(const struct zc_ring_writer *b)
     return b->closed ? b->last : __atomic_load_n(&b->shared->head, __ATOMIC_SEQ_CST);
 }
 
-/* Whether this can be an entry that begins `at` bytes into a ring, with `there` bytes filled from
- * it on. */
-static bool is_valid(const struct zc_ring_entry *l, uint32_t at, uint64_t there)
+/* Whether this can be an entry that begins `at` bytes into a ring that ends at `end`, with `there`
+ * bytes filled from it on. */
+static bool is_valid(const struct zc_ring_entry *l, uint32_t at, uint32_t end, uint64_t there)
 {
     uint32_t room;
 
@@ -118,7 +118,7 @@ static bool is_valid(const struct zc_ring_entry *l, uint32_t at, uint64_t there)
         l->off > (uint64_t)INT64_MAX - l->len)
         return false;
     room = zc_ring_entry_size(l->len, l->view);
-    return room <= there && room <= ZC_RING_SIZE - at;
+    return room <= there && (uint64_t)at + room <= end;
 }
 
 /* Reads the first entry of a ring; false: it is empty. */
@@ -140,7 +140,7 @@ static bool look(struct zc_ring_writer *b, struct zc_ring_entry *out)
             b->tail += ZC_RING_SIZE - at;
             continue;
         }
-        if (is_valid(out, at, there) && is_given(b->shmring, out->stamp))
+        if (is_valid(out, at, b->end, there) && is_given(b->shmring, out->stamp))
             return true;
         give_up(b);
     }
@@ -243,19 +243,25 @@ static size_t left_to_new(size_t all)
 {
     const size_t least = (RINGS_AT_LEAST - PARTS_AT_LEAST) * ZC_RING_FIRST;
 
-    return all / LEFT_SHARE > least ? all / LEFT_SHARE : least;
+    return all / NEW_SHARE > least ? all / NEW_SHARE : least;
 }
 
 /* Moves the end of a ring that was full to where it has an equal part of the memory, as far as the
  * others leave that much: they may have grown when they were fewer. */
-static void grow(struct zc_shmring *p, struct zc_ring_writer *b)
+static void grow_if_full(struct zc_shmring *p, struct zc_ring_writer *b)
 {
-    size_t all = most(p) - left_to_new(most(p)), others = p->room - b->end;
-    size_t end = all / (p->rings > PARTS_AT_LEAST ? p->rings : PARTS_AT_LEAST);
+    uint32_t full = __atomic_load_n(&b->shared->full, __ATOMIC_RELAXED);
+    size_t share, all, others, end;
 
-    __atomic_store_n(&b->shared->full, 0, __ATOMIC_RELAXED);
+    if (full == b->full)
+        return;
+    b->full = full;
+    share = most(p);
+    all = share - left_to_new(share);
+    others = p->room - b->end;
     if (others > all)
         return;
+    end = all / (p->rings > PARTS_AT_LEAST ? p->rings : PARTS_AT_LEAST);
     end = end < all - others ? end : all - others;
     end = end < ZC_RING_SIZE ? end / ZC_RING_UNIT * ZC_RING_UNIT : ZC_RING_SIZE;
     if (end <= b->end)
@@ -322,8 +328,7 @@ static void moved(struct zc_shmring *p, bool over)
         p->stuck = true;
         return;
     }
-    if (__atomic_load_n(&b->shared->full, __ATOMIC_RELAXED))
-        grow(p, b);
+    grow_if_full(p, b);
     b->tail += zc_ring_entry_size(p->sink->entry.len, p->sink->entry.view);
     __atomic_store_n(&b->shared->tail, b->tail, __ATOMIC_RELEASE);
     say_refused(p);
@@ -546,7 +551,7 @@ static int take_ring(struct zc_shmring *p)
     bool yes, say;
 
     zc_lock_get(&p->lock);
-    yes = p->room + ZC_RING_FIRST <= all;
+    yes = p->rings < RINGS_AT_LEAST || p->room + ZC_RING_FIRST <= all;
     p->rings += yes;
     p->room += yes ? ZC_RING_FIRST : 0;
     n = p->rings;
@@ -554,8 +559,8 @@ static int take_ring(struct zc_shmring *p)
     p->full = p->full || !yes;
     zc_lock_put(&p->lock);
     if (say)
-        zc_info("%u processes of this host read and write in memory that they share, which is as "
-                "many as an eighth of the cache is enough for: others do it by message",
+        zc_info("%u processes of this host write into memory that they share, and that has the "
+                "eighth of the cache it may have: others read and write by message",
                 n);
     return yes ? 0 : zc_errorf(EOPNOTSUPP, "no memory to share with more processes");
 }

@@ -439,10 +439,9 @@ END_TEST
  * ring ends, KiB. */
 static unsigned grown(struct zc_ring_writer *b)
 {
-    __atomic_store_n(&b->shared->full, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&b->shared->full, 1, __ATOMIC_RELAXED);
     leave_in(b->shared, stamp(), 'a');
     expect('a');
-    ck_assert_uint_eq(b->shared->full, 0);
     return b->shared->end >> 10;
 }
 
@@ -486,7 +485,35 @@ START_TEST(rings_grow_to_equal_parts)
     ck_assert_uint_eq(open_rings(added, 16), (4096 - 768 - 3072 / 5) / 256);
     for (n = 0; n < 10; n++)
         zc_shmring_close(added[n]);
+    set_capacity(64 * PAGE);
+    ck_assert_uint_eq(open_rings(added, 16), RINGS_AT_LEAST - WRITERS);
+    for (n = 0; n < RINGS_AT_LEAST - WRITERS; n++)
+        zc_shmring_close(added[n]);
     shmring->running = false;
+    down();
+}
+END_TEST
+
+/* The writer's ring goes on at `at`. */
+static void goes_on(int who, uint32_t at)
+{
+    writers[who]->tail = writers[who]->shared->tail = writers[who]->shared->head = at;
+}
+
+/* A writer that uses more of the memory than it got is not believed. */
+START_TEST(an_entry_behind_the_end_is_none)
+{
+    const uint32_t need = zc_ring_entry_size(1, 0);
+
+    up();
+    goes_on(0, ZC_RING_FIRST - need);
+    leave(0, stamp(), 'a');
+    expect('a');
+    goes_on(1, ZC_RING_FIRST - need + ZC_RING_UNIT);
+    leave(1, stamp(), 'b');
+    expect('a');
+    ck_assert(writers[1]->broken);
+    ck_assert(!writers[0]->broken);
     down();
 }
 END_TEST
@@ -614,7 +641,7 @@ int main(void)
          a_stamp_of_a_slow_writer_is_not_void, what_is_being_made_is_not_void,
          what_is_put_as_the_owner_looks_is_not_void, a_stamp_that_is_taken_later_is_not_void,
          rings_take_a_share_of_the_cache, rings_grow_to_equal_parts,
-         the_cache_may_call_before_it_is_waited_for, a_stamp_that_is_taken_after_the_end_is_void,
-         an_entry_without_its_file_counts_as_lost);
+         an_entry_behind_the_end_is_none, the_cache_may_call_before_it_is_waited_for,
+         a_stamp_that_is_taken_after_the_end_is_void, an_entry_without_its_file_counts_as_lost);
     return run_suite(s);
 }
